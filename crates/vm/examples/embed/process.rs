@@ -188,17 +188,15 @@ unsafe impl Memory for Process {
     }
 
     unsafe fn zero(&self, frame: Frame) {
-        // SAFETY: so says the caller.
-        unsafe { self.write_words(frame, 0, &[[0; 8]; WORDS_PER_FRAME]) };
+        let words = self.0.memory[frame.index()].0.iter();
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
     unsafe fn copy(&self, from: Frame, to: Frame) {
-        let mut words = [[0; 8]; WORDS_PER_FRAME];
-        // SAFETY: so says the caller.
-        unsafe {
-            self.read_words(from, 0, &mut words);
-            self.write_words(to, 0, &words);
-        }
+        let [from, to] = [from, to].map(|frame| self.0.memory[frame.index()].0.iter());
+        let value = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        from.zip(to)
+            .for_each(|(from, to)| to.store(value(from), Ordering::Relaxed));
     }
 }
 
@@ -210,8 +208,7 @@ impl Translation {
         Mutex::new(Translation(None, Tlb::new(SETS)))
     }
 
-    /// # Safety
-    /// As for [`Mmu::load`].
+    /// Safety: as for [`Mmu::load`].
     unsafe fn find(&mut self, m: &Process, at: usize, access: Access) -> Result<Entry, PageFault> {
         let absent = PageFault {
             address: at,
@@ -243,10 +240,8 @@ impl Process {
         self.translation(self.0.cpus.index_of(CPU.get()))
     }
 
-    /// A task on the calling CPU reads the word at `at`, or writes `value` there.
-    ///
-    /// # Safety
-    /// As for [`Mmu::load`].
+    /// A task on the calling CPU reads the word at `at`, or writes `value` there. Safety: as for
+    /// [`Mmu::load`].
     unsafe fn access(&self, at: usize, access: Access, value: u64) -> Result<u64, PageFault> {
         let mut own = self.own(); // until the access is performed
         // SAFETY: so says the caller.

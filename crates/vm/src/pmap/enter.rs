@@ -16,8 +16,8 @@ use core::ptr;
 use machine::{Atomic, Atomics, Frame, Memory, Ordering, PAGE_SIZE, VaRange, pte};
 
 impl<S: System> Pmap<S> {
-    /// Maps the page at `address`, and takes a reference to it. In a space's pmap, private anonymous
-    /// memory must be mapped there with these rights, or with these and that to write.
+    /// Maps the page at `address`, and takes a reference to it. In a space's pmap, private
+    /// anonymous memory must be mapped there with these rights, or with these and that to write.
     ///
     /// Returns `Ok(false)` if a page is mapped there already. Then, and after an error, nothing has
     /// changed.
