@@ -6,7 +6,7 @@ use crate::spaces;
 
 use loomed::Loomed;
 use loomed::flaw::{Flaw, Site, must_be_found};
-use machine::{Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, VaRange};
+use machine::{Access, Atomic, Cpus, Mmu, Ordering, PAGE_SIZE, PageFault, VaRange};
 use spaces::{
     BEYOND, BEYOND_HEAP, HEAP_SLOT, HERE, MIB, NEAR, OURS, THEIRS, World, model, not_theirs, page,
 };
@@ -39,9 +39,14 @@ fn a_look_meets_a_subdivision(preemptions: usize) -> impl FnOnce() {
         |world| world.map(HERE + 1024 * MIB),
         [
             |world| world.map(HERE),
-            |world| match world.space.load(NEAR) {
-                Err(Error::Segv(_)) => {}
-                other => panic!("nothing is mapped: {other:?}"),
+            |world| {
+                let fault = PageFault {
+                    address: NEAR,
+                    access: Access::Read,
+                    present: false,
+                };
+                let answer = world.space.fault(fault);
+                assert_eq!(answer, Err(Error::Segv(fault)), "nothing is mapped");
             },
         ],
         |world| assert_eq!(world.space.load(HERE), Ok(0)),
