@@ -647,3 +647,28 @@ fn a_thread_that_is_no_cpu_is_told() {
         .on_cpu(0, strange);
     ManuallyDrop::into_inner(others).check();
 }
+
+/// As on Linux, a mapping is paged in up to its first error; and a task may be interrupted.
+#[test]
+fn paging_in_ends() {
+    const ALL_BUT_A_LITTLE: usize = 100 << 40;
+    let machine = Hosted::with_memory(1, FRAMES * P).expect("memory");
+    machine.on_cpu(0, || {
+        let options = Options {
+            interrupted: Some(Box::new(|| true)),
+            ..Options::default()
+        };
+        let vm: TestVm = Vm::with_options(machine.clone(), options).expect("a VM");
+        let space = Space::new(&vm).expect("a space");
+        let nothing = Request::anonymous(ALL_BUT_A_LITTLE, Prot::NONE);
+        space.map_as(&nothing.populated()).expect("room");
+        assert_eq!(space.lock_all(Mappings::CURRENT, Bring::Now), Ok(()));
+        let bytes = 1 << 20;
+        let at = At::Fixed(HEAP_START);
+        let some = Request::anonymous(bytes, Prot::READ_WRITE).at(at);
+        space.map_as(&some.populated()).expect("room");
+        assert_eq!(space.pmap().resident(), 0, "it is interrupted at once");
+        let range = VaRange::sized(HEAP_START, bytes);
+        assert_eq!(space.lock(range, Bring::Now), Err(Error::Interrupted));
+    });
+}
