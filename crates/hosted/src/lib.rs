@@ -14,6 +14,7 @@ mod mmu;
 mod options;
 mod pager;
 mod permit;
+mod ping;
 mod probe;
 pub mod shootdown;
 mod stacks;
@@ -74,6 +75,7 @@ impl Hosted {
     }
 
     fn of(inner: Inner) -> Self {
+        ping::choose();
         Hosted {
             inner: Arc::new(inner),
         }
@@ -103,7 +105,16 @@ impl Topology for Hosted {
     }
 }
 
-machine::native_atomics!(Hosted);
+machine::native_atomics!(Hosted, {
+    #[inline(always)]
+    fn light_fence() {
+        ping::light_fence();
+    }
+
+    fn heavy_fence() {
+        ping::heavy_fence();
+    }
+});
 
 // The examples of the README are tests.
 #[cfg(doctest)]

@@ -105,6 +105,9 @@ fn a_weak_machine_is_found_out() {
     assert!(finds::<{ weak::PUBLISHES_WITHOUT_FENCE }>(|m| {
         suite::store_buffer(m, 1);
     }));
+    assert!(finds::<{ weak::PINGS_NOBODY }>(|m| {
+        suite::asymmetric_store_buffer(m, 1);
+    }));
     assert!(finds::<{ weak::RELEASES_NOTHING }>(|m| {
         suite::message_passing(m, 1);
     }));

@@ -27,6 +27,28 @@ pub trait Atomics: Sized {
     /// Executes a fence ([`core::sync::atomic::fence`]).
     fn fence(order: Ordering);
 
+    /// The side of a pair of fences that runs often: between a `light_fence` and a
+    /// [`Atomics::heavy_fence`] the order is that between two sequentially consistent fences.
+    /// Between two light fences there is no order.
+    ///
+    /// A machine that can make all CPUs execute a fence (an interrupt, `membarrier`) executes none
+    /// here. It overrides both or neither.
+    #[inline(always)]
+    #[track_caller]
+    fn light_fence() {
+        Self::fence(Ordering::SeqCst);
+    }
+
+    /// The side of a pair of fences that runs seldom, and may interrupt all CPUs
+    /// ([`Atomics::light_fence`]). It is also a sequentially consistent fence for the caller.
+    ///
+    /// The caller may be pinned, and holds no lock that an interrupt handler acquires.
+    #[inline(always)]
+    #[track_caller]
+    fn heavy_fence() {
+        Self::fence(Ordering::SeqCst);
+    }
+
     /// Names the `bytes` at `address` `what` (`"Type.field"`), for machines that attribute each
     /// cache line to a name. Where labels overlap, the smallest counts; a later label of the same
     /// place replaces an earlier one.

@@ -9,10 +9,11 @@ use core::sync::atomic::{
     AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-/// Gives a real machine `core`'s atomics: `native_atomics!(Machine);`.
+/// Gives a real machine `core`'s atomics: `native_atomics!(Machine);`. Functions that it has in place
+/// of the defaults follow in braces.
 #[macro_export]
 macro_rules! native_atomics {
-    ($machine:ty) => {
+    ($machine:ty $(, { $($own:item)* })?) => {
         impl $crate::Atomics for $machine {
             type AtomicU8 = ::core::sync::atomic::AtomicU8;
             type AtomicU16 = ::core::sync::atomic::AtomicU16;
@@ -30,6 +31,8 @@ macro_rules! native_atomics {
                     order => ::core::sync::atomic::fence(order),
                 }
             }
+
+            $($($own)*)?
         }
     };
 }

@@ -208,6 +208,13 @@ impl Atomics for Sim {
         }
     }
 
+    /// Orders the code; the heavy fence waits for the stores.
+    fn light_fence() {}
+
+    fn heavy_fence() {
+        engine::ping();
+    }
+
     fn label(address: *const (), bytes: usize, what: &'static str) {
         if let Some(running) = Running::current() {
             running.with(|engine| engine.label(address as usize, bytes, what));

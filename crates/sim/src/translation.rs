@@ -141,7 +141,7 @@ impl Engine {
     }
 
     /// Lets the running CPU spend `time` for a flush: on its own work, or waiting for others.
-    fn spend_interrupted(&mut self, time: Time) {
+    pub(crate) fn spend_interrupted(&mut self, time: Time) {
         self.charge(Spent::Working, None);
         self.keep_from_refund(time);
         let cpu = self.cpu();
@@ -165,7 +165,7 @@ impl Engine {
 
     /// Interrupts `targets` for a flush by the running CPU; returns when the last one has
     /// acknowledged it.
-    fn interrupt(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
+    pub(crate) fn interrupt(&mut self, targets: &CpuSet, asid: Asid, what: Flush) -> Time {
         let (ipi, me) = (self.profile.ipi.clone(), self.running);
         let sent = self.cpu().clock + ipi.send;
         let mut done = sent;

@@ -12,6 +12,7 @@ pub const PUBLISHES_WITHOUT_FENCE: Flaw = 1;
 pub const RELEASES_NOTHING: Flaw = 2;
 pub const ADDS_IN_TWO_STEPS: Flaw = 3;
 pub const LOSES_WAKE_UPS: Flaw = 4;
+pub const PINGS_NOBODY: Flaw = 5;
 
 pub struct Weak<const FLAW: Flaw>(Loomed);
 
@@ -101,6 +102,12 @@ impl<const FLAW: Flaw> Atomics for Weak<FLAW> {
 
     fn fence(order: Ordering) {
         Loomed::fence(order);
+    }
+
+    fn light_fence() {
+        if FLAW != PINGS_NOBODY {
+            Loomed::light_fence();
+        }
     }
 }
 

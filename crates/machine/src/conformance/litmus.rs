@@ -45,24 +45,43 @@ pub fn message_passing<M: Execute>(m: &M, rounds: usize) {
 }
 
 /// Of two CPUs that each publish and then look at the other's variable, at least one
-/// sees the other (Dekker): publish against publish, and publish against store and
-/// fence.
+/// sees the other (Dekker): publish against publish, publish against store and
+/// fence, and a light fence against a heavy one.
 pub fn store_buffer<M: Execute>(m: &M, rounds: usize) {
-    dekker(m, rounds, |mine, other| {
+    let publish: Side<M> = |mine, other| {
+        mine.publish(1);
+        other.load(Ordering::Relaxed)
+    };
+    let fenced: Side<M> = |mine, other| {
         mine.store(1, Ordering::Relaxed);
         M::fence(Ordering::SeqCst);
         other.load(Ordering::Relaxed)
-    });
-    dekker(m, rounds, |mine, other| {
-        mine.publish(1);
+    };
+    dekker(m, rounds, [publish, fenced]);
+    dekker(m, rounds, [publish, publish]);
+    asymmetric_store_buffer(m, rounds);
+}
+
+/// The part of [`store_buffer`] that checks a light fence against a heavy one.
+pub fn asymmetric_store_buffer<M: Execute>(m: &M, rounds: usize) {
+    let light: Side<M> = |mine, other| {
+        mine.store(1, Ordering::Relaxed);
+        M::light_fence();
         other.load(Ordering::Relaxed)
-    });
+    };
+    let heavy: Side<M> = |mine, other| {
+        mine.store(1, Ordering::Relaxed);
+        M::heavy_fence();
+        other.load(Ordering::Relaxed)
+    };
+    dekker(m, rounds, [light, heavy]);
 }
 
 /// Runs one CPU's side of Dekker's pattern; the first variable is its own.
 type Side<M> = fn(&<M as Atomics>::AtomicU64, &<M as Atomics>::AtomicU64) -> u64;
 
-fn dekker<M: Execute>(m: &M, rounds: usize, one: Side<M>) {
+/// Runs the sides of CPU 0 and of CPU 1 against each other.
+fn dekker<M: Execute>(m: &M, rounds: usize, [zero, one]: [Side<M>; 2]) {
     struct Shared<M: Execute> {
         meeting: Meeting<M>,
         /// Each round's variables, CPU 0's first.
@@ -84,14 +103,10 @@ fn dekker<M: Execute>(m: &M, rounds: usize, one: Side<M>) {
         flags: zeroes().collect(),
         seen: zeroes().collect(),
     });
-    let publish: Side<M> = |mine, other| {
-        mine.publish(1);
-        other.load(Ordering::Relaxed)
-    };
     two(
         m,
         &shared,
-        move |shared| run(shared, 0, publish),
+        move |shared| run(shared, 0, zero),
         move |shared| run(shared, 1, one),
     );
     for seen in &shared.seen {

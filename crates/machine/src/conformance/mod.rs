@@ -13,7 +13,7 @@
 //! | function | checks |
 //! |---|---|
 //! | [`atomics`], [`cells`] | values, atomicity of read-modify-writes |
-//! | [`message_passing`], [`store_buffer`] | release and acquire; publish and fence |
+//! | [`message_passing`], [`store_buffer`] | release and acquire; publish and fence, light and heavy |
 //! | [`cpus`], [`spinning`] | where tasks run; waiting |
 //! | [`parking`], [`permits`], [`locals`], [`anchor`], [`clock`] | tasks |
 //! | [`outnumber`], [`pins`], [`wake_ups`] | contexts and interrupts, with [`Smallest`] as the scheduler |
@@ -47,7 +47,7 @@ pub use cpus::{cpus, spinning};
 pub use large::{
     exact_large_tlb, large_changes, large_flushes, large_harvest, large_pages, large_shootdown,
 };
-pub use litmus::{message_passing, store_buffer};
+pub use litmus::{asymmetric_store_buffer, message_passing, store_buffer};
 pub use memory::{memory, usable};
 pub use mmu::{
     accessed_dirty, asids, exact_tlb, execution, flushes, harvest, kernel_entries, translation,

@@ -7,6 +7,7 @@ use super::sampler::Spent;
 use super::{Engine, Running, Time};
 use crate::arena::{Arena, offset_of};
 use crate::coherence::{LineId, Terms};
+use machine::{Asid, CpuSet, Flush, VaRange};
 
 /// How an access uses its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,26 @@ pub(crate) fn fence() {
     if let Some(running) = Running::current() {
         running.drain(Room::All);
         running.with(|engine| engine.spend(engine.profile.core.fence));
+    }
+}
+
+/// Makes every store visible that other CPUs have made so far, by an interrupt to all of them that
+/// costs what a shootdown costs which flushes nothing; and fences.
+///
+/// The caller's own stores are performed when the interrupts are sent. A load that another CPU has
+/// executed by then follows stores that are now in memory or in that CPU's buffer, and this waits
+/// for the buffers. A later load finds the caller's stores in memory.
+pub(crate) fn ping() {
+    let Some(running) = in_turn() else { return };
+    let (made, done) = running.with(Engine::interrupt_others);
+    running.with(|engine| {
+        let wait = done.saturating_sub(engine.cpu().clock);
+        engine.spend_interrupted(wait);
+    });
+    running.await_turn();
+    while !running.with(|engine| engine.has_seen_stores(&made)) {
+        running.with(|engine| engine.spend_interrupted(engine.profile.core.fence.max(1)));
+        running.await_turn();
     }
 }
 
@@ -221,6 +242,21 @@ impl Running {
 }
 
 impl Engine {
+    /// Interrupts all other CPUs; returns each CPU's time, and when the last one has acknowledged.
+    fn interrupt_others(&mut self) -> (Vec<Time>, Time) {
+        let others = (0..self.cpus.len()).filter(|&cpu| cpu != self.running);
+        let others: CpuSet = others.collect();
+        let made = self.cpus.iter().map(|cpu| cpu.clock).collect();
+        let nothing = Flush::Range(VaRange::sized(0, 0));
+        (made, self.interrupt(&others, Asid(0), nothing))
+    }
+
+    /// Returns true if each CPU's stores are in memory that it had made by its time in `made`.
+    fn has_seen_stores(&self, made: &[Time]) -> bool {
+        let mut cpus = self.cpus.iter().zip(made);
+        cpus.all(|(cpu, &time)| cpu.stores.oldest().is_none_or(|store| store.made > time))
+    }
+
     /// The terms of a request of `line` that is made on `terms`.
     pub(super) fn terms(&self, line: LineId, terms: Terms) -> Terms {
         if terms.at_hand || self.at_hand.is_empty() {

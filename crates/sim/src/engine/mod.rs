@@ -35,7 +35,7 @@ mod tasks;
 pub(crate) mod watch;
 
 pub(crate) use access::{
-    Kind, Shared, advance, allocation, deallocation, fence, in_turn, store, touch,
+    Kind, Shared, advance, allocation, deallocation, fence, in_turn, ping, store, touch,
 };
 pub(crate) use context::{is_running, switch};
 pub(crate) use interrupt::{is_wanted, kick, safe_point, set_timer, wait_for_interrupt};
