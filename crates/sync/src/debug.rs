@@ -4,6 +4,7 @@ use crate::adaptive::{Adaptive, BackOff};
 use crate::counter::Limited;
 use crate::ecosystem::Acquisition;
 use crate::epoch::{Deferred, Domain, Options, Protocol, Section, Sleepable, SleepableSection};
+use crate::hazard;
 use crate::mutex::{Mutex, MutexGuard};
 use crate::obm::{Obm, RestrictedObm};
 use crate::percpu::PerCpu;
@@ -34,6 +35,10 @@ opaque_debug! {
     [M: Machine, const LOOKS: u32, const TRIES: u32, const LOOPS: usize]
         FreebsdRw<M, LOOKS, TRIES, LOOPS>;
     [M: Machine] GlobalQueue<M>;
+    [M: Machine] hazard::Domain<M>;
+    [M: Machine] hazard::Section<'_, M>;
+    [M: Machine, T] hazard::Shared<M, T>;
+    [M: Machine] hazard::Slot<'_, M>;
     [M: Machine] Hashed<M>;
     [H, T] Held<H, T>;
     [M: Machine] Hapax<M>;
@@ -76,6 +81,12 @@ macro_rules! guard_debug {
             }
         }
     };
+}
+
+impl<M: Machine, T: Debug> Debug for hazard::Protected<'_, M, T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        (**self).fmt(f)
+    }
 }
 
 guard_debug!(MutexGuard, RawLock);

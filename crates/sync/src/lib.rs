@@ -10,6 +10,7 @@
 //! | [`obm`], [`adaptive`], [`rwlock`] | locks whose waiters spin a little and then sleep: a byte, a word, readers and writers |
 //! | [`Mutex`], [`RwLock`] | data behind any of them; with [`ecosystem`] also `lock_api`'s guards, in a `static` |
 //! | [`epoch`] | readers without locks, and callbacks when no reader is left |
+//! | [`hazard`] | the same with memory that no reader can hold up |
 //! | [`counter`] | per-CPU counters with an exact common limit |
 //! | [`turnstile`], [`sleepq`] | queues of sleeping tasks |
 //! | [`watch`] | checks the order of locks, and counts waits; nothing if it is off |
@@ -22,9 +23,11 @@ pub mod adaptive;
 mod blocking;
 pub mod counter;
 mod debug;
+mod deferred;
 pub mod ecosystem;
 mod effort;
 pub mod epoch;
+pub mod hazard;
 mod locals;
 mod mutex;
 pub mod obm;

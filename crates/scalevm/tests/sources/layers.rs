@@ -47,7 +47,9 @@ const SYNC: Layered = Layered {
         "mutex",
         // Without locks.
         "counter",
+        "deferred",
         "epoch",
+        "hazard",
         // Users of all the others.
         "watch",
         "debug",

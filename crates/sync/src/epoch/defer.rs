@@ -3,50 +3,9 @@
 use super::section::DUE;
 use super::stall::Blocked;
 use super::{Domain, Protocol};
+use crate::deferred::Deferred;
 use alloc::boxed::Box;
-use core::ptr::null_mut;
 use machine::{Machine, Pinned, SharedCell};
-
-/// A node in a CPU's list of callbacks, embedded in the object it is for (like `ck_epoch_entry`).
-/// 16 bytes.
-pub struct Deferred<M: Machine> {
-    /// Owned by the owner of the object, then by the owner of the list.
-    pub(super) link: M::Cell<Link<M>>,
-}
-
-/// The contents of a node in a list.
-pub(super) struct Link<M: Machine> {
-    pub(super) next: *mut Deferred<M>,
-    pub(super) run: unsafe fn(*mut Deferred<M>),
-}
-
-impl<M: Machine> Clone for Link<M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<M: Machine> Copy for Link<M> {}
-
-// SAFETY: `Domain::call` requires that the object may move to any CPU.
-unsafe impl<M: Machine> Send for Link<M> {}
-
-impl<M: Machine> Deferred<M> {
-    /// A node in no list.
-    pub fn new() -> Self {
-        Deferred {
-            link: M::Cell::new(Link {
-                next: null_mut(),
-                run: |_| (),
-            }),
-        }
-    }
-}
-
-impl<M: Machine> Default for Deferred<M> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// The error if as many callbacks are pending on the CPU as [`super::Options::limit`] allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,14 +194,8 @@ impl<M: Machine, P: Protocol> Domain<M, P> {
             if lists.pending() >= limit {
                 return Err(Full);
             }
-            // SAFETY: the caller hands over a valid node, so this list owns it.
-            unsafe {
-                *(*node).link.write() = Link {
-                    next: null_mut(),
-                    run,
-                };
-                lists.defer(node);
-            }
+            // SAFETY: the caller hands over a valid node that may move to any CPU.
+            unsafe { lists.defer(node, run) };
             Ok(lists.deferred.is_multiple_of(BATCH) || lists.pending() >= self.limit())
         })?;
         if due && record.inside(pin) {

@@ -62,7 +62,8 @@ mod snapshot;
 mod stall;
 mod wait;
 
-pub use defer::{Deferred, Full};
+pub use crate::deferred::Deferred;
+pub use defer::Full;
 pub use protocol::{Protocol, Standard};
 pub use section::Section;
 pub use sleepable::{Sleepable, SleepableSection};

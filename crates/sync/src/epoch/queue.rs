@@ -12,10 +12,9 @@
 //! by one CPU at a time (`busy`), so those of one queue run in order and `done` says exactly which
 //! have run.
 
-use super::defer::{Deferred, Link};
 use super::stall::Blocked;
 use super::{Domain, Protocol, Record};
-use core::ptr::null_mut;
+use crate::deferred::{Deferred, List};
 use machine::{Atomic, Machine, Ordering, SharedCell};
 
 /// One CPU's callbacks.
@@ -41,15 +40,6 @@ pub(super) struct Lists<M: Machine> {
     /// True if a CPU is running the ready callbacks.
     busy: bool,
 }
-
-/// A list of nodes in order.
-struct List<M: Machine> {
-    head: *mut Deferred<M>,
-    tail: *mut Deferred<M>,
-}
-
-// SAFETY: callers of `Domain::call` hand over the nodes, to be run on any CPU.
-unsafe impl<M: Machine> Send for Lists<M> {}
 
 impl<M: Machine> Queue<M> {
     pub(super) fn new() -> Self {
@@ -103,52 +93,15 @@ impl<M: Machine> Lists<M> {
     /// Appends a callback.
     ///
     /// # Safety
-    /// The node is in no list and valid, and the caller hands it over.
-    pub(super) unsafe fn defer(&mut self, node: *mut Deferred<M>) {
-        let mut one = List {
-            head: node,
-            tail: node,
-        };
-        self.open.append(&mut one);
+    /// The conditions of [`List::push`] hold.
+    pub(super) unsafe fn defer(
+        &mut self,
+        node: *mut Deferred<M>,
+        run: unsafe fn(*mut Deferred<M>),
+    ) {
+        // SAFETY: so says the caller.
+        unsafe { self.open.push(node, run) };
         self.deferred += 1;
-    }
-}
-
-impl<M: Machine> List<M> {
-    const EMPTY: Self = List {
-        head: null_mut(),
-        tail: null_mut(),
-    };
-
-    fn is_empty(&self) -> bool {
-        self.head.is_null()
-    }
-
-    fn take(&mut self) -> Self {
-        core::mem::replace(self, Self::EMPTY)
-    }
-
-    /// Moves all nodes of `other` to the end of this list.
-    fn append(&mut self, other: &mut Self) {
-        let other = other.take();
-        if self.is_empty() {
-            *self = other;
-        } else if !other.is_empty() {
-            // SAFETY: a node in a list is valid and belongs to the list's owner alone.
-            unsafe { (*(*self.tail).link.write()).next = other.head };
-            self.tail = other.tail;
-        }
-    }
-
-    fn pop(&mut self) -> Option<(*mut Deferred<M>, Link<M>)> {
-        let node = self.head;
-        if node.is_null() {
-            return None;
-        }
-        // SAFETY: a node in a list is valid and belongs to the list's owner alone.
-        let link = unsafe { *(*node).link.read() };
-        self.head = link.next;
-        Some((node, link))
     }
 }
 
@@ -303,7 +256,7 @@ mod tests {
                 let node = Box::leak(Box::new(Deferred::new()));
                 queue.with(&pin, |lists| {
                     // SAFETY: the node is new, and is never freed.
-                    unsafe { lists.defer(node) };
+                    unsafe { lists.defer(node, |_| ()) };
                     domain.seal(lists, 0);
                     lists.sealed
                 })

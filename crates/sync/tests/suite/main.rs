@@ -2,10 +2,12 @@
 
 mod counter;
 mod epoch;
+mod hazard;
 mod locks;
 mod model_counter;
 mod model_epoch;
 mod model_freebsd_rw;
+mod model_hazard;
 mod model_obm;
 mod model_rwlock;
 mod model_rwsem;

@@ -1,6 +1,6 @@
 //! Epochs on threads: scripts that fix the order of events, and stress.
 
-mod actor;
+pub mod actor;
 mod stress;
 
 use actor::actors;
