@@ -2,7 +2,7 @@
 
 use super::alone::{Alone, alone};
 use super::contended::{Stage, Sums, contended};
-use super::epoch::{crossbeam, ours};
+use super::epoch::{crossbeam, haphazard, hazard, ours, seize};
 use super::rwlock::{By, Mode, Ours, Read, Write};
 use super::simulated::Simulated;
 use super::subject::Subject;
@@ -215,6 +215,17 @@ pub static ROWS: &[Row] = &[
     ),
     row::<ours::Wait>("epoch-wait", Group::Epoch, "wait for all sections"),
     row::<ours::Call>("epoch-call", Group::Epoch, "allocate, free in a callback"),
+    row::<hazard::Enter>("hazard-enter", Group::Epoch, "enter and exit a section"),
+    row::<hazard::Protect>(
+        "hazard-protect",
+        Group::Epoch,
+        "enter, protect an object, let go, exit",
+    ),
+    row::<hazard::Retire>(
+        "hazard-retire",
+        Group::Epoch,
+        "allocate, free once no slot names it",
+    ),
     row::<crossbeam::Pin>(
         "crossbeam-pin",
         Group::Epoch,
@@ -233,6 +244,31 @@ pub static ROWS: &[Row] = &[
         "crossbeam-defer",
         Group::Epoch,
         "allocate, free in Guard::defer",
+    )
+    .theirs(),
+    row::<haphazard::Protect>(
+        "haphazard-protect",
+        Group::Epoch,
+        "haphazard::HazardPointer, protect and let go",
+    )
+    .theirs(),
+    row::<haphazard::Retire>(
+        "haphazard-retire",
+        Group::Epoch,
+        "allocate, free by Domain::retire_ptr",
+    )
+    .theirs(),
+    row::<seize::Enter>(
+        "seize-enter",
+        Group::Epoch,
+        "seize::Collector, enter and leave",
+    )
+    .theirs(),
+    row::<seize::Protect>("seize-protect", Group::Epoch, "enter, protect, leave").theirs(),
+    row::<seize::Retire>(
+        "seize-retire",
+        Group::Epoch,
+        "allocate, free by Collector::retire",
     )
     .theirs(),
     row::<counter::Limited<Hosted>>(

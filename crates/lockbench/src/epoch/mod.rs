@@ -1,8 +1,11 @@
-//! Epochs: sections, waiting, callbacks; those of `sync`, and `crossbeam-epoch`'s nearest
-//! equivalents.
+//! Reclamation: sections, waiting, callbacks, protected objects; `sync`'s epochs and hazard
+//! pointers, and the nearest equivalents of other libraries.
 
 pub mod crossbeam;
+pub mod haphazard;
+pub mod hazard;
 pub mod ours;
+pub mod seize;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sync::Padded;
