@@ -1,4 +1,4 @@
-//! A pair of fences of which one side is free: the kernel interrupts the process's other threads
+//! A pair of fences, one of them free: the kernel interrupts the other threads of the process
 //! (`membarrier`).
 //!
 //! Both sides must follow one choice, which is made once in a process, by the first machine or the

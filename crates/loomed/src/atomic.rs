@@ -219,7 +219,7 @@ impl Atomics for Loomed {
         }
     }
 
-    // The defaults, at the caller's place: loom has no fence of which one side is free.
+    // The defaults, at the caller's place: in loom neither fence is free.
     #[track_caller]
     fn light_fence() {
         Self::fence(Ordering::SeqCst);

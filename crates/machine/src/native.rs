@@ -9,8 +9,8 @@ use core::sync::atomic::{
     AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-/// Gives a real machine `core`'s atomics: `native_atomics!(Machine);`. Functions that it has in place
-/// of the defaults follow in braces.
+/// Gives a real machine `core`'s atomics: `native_atomics!(Machine);`. Functions that replace the
+/// defaults follow in braces.
 #[macro_export]
 macro_rules! native_atomics {
     ($machine:ty $(, { $($own:item)* })?) => {

@@ -1,5 +1,6 @@
 //! One algorithm through the machine contract and straight on `core::sync::atomic`,
-//! for counting instructions: `seam CASE ITERATIONS`.
+//! for counting instructions: `seam CASE ITERATIONS`. Hazard pointers have cases too,
+//! which are compared with the epochs.
 //!
 //! `tests/seam.rs` runs each pair under callgrind and asks for equal counts.
 
@@ -7,6 +8,7 @@ use hosted::Hosted;
 use machine::Topology;
 use std::hint::black_box;
 use sync::epoch::Domain;
+use sync::hazard;
 use sync::spin::{Mcs, McsNode};
 
 fn main() {
@@ -20,6 +22,8 @@ fn main() {
         "mcs-core" => mcs_core(iterations),
         "epoch-machine" => epoch_machine(&machine, iterations),
         "epoch-core" => epoch_core(iterations),
+        "hazard-enter" => hazard_enter(&machine, iterations),
+        "hazard-protect" => hazard_protect(&machine, iterations),
         other => {
             eprintln!("seam: unknown case '{other}'");
             std::process::exit(2);
@@ -66,6 +70,30 @@ fn epoch_core(iterations: u64) {
         let section = domain.enter();
         section.exit();
     }
+}
+
+#[inline(never)]
+fn hazard_enter(machine: &Hosted, iterations: u64) {
+    let domain = black_box(hazard::Domain::<Hosted>::new(machine.cpus()));
+    for _ in 0..iterations {
+        black_box(&domain.enter());
+    }
+}
+
+#[inline(never)]
+fn hazard_protect(machine: &Hosted, iterations: u64) {
+    let domain = black_box(hazard::Domain::<Hosted>::new(machine.cpus()));
+    let shared = black_box(hazard::Shared::new(&domain, Some(1u64)));
+    for _ in 0..iterations {
+        black_box(section_with(&domain, &shared));
+    }
+}
+
+#[inline(always)]
+fn section_with(domain: &hazard::Domain<Hosted>, shared: &hazard::Shared<Hosted, u64>) -> u64 {
+    let section = domain.enter();
+    let object = section.protect(shared);
+    object.map_or(0, |object| *object)
 }
 
 /// The machine's algorithms, written by hand.

@@ -23,3 +23,13 @@ fn mcs_costs_nothing() {
 fn epoch_costs_nothing() {
     same("epoch");
 }
+
+#[test]
+fn hazard_sections_cost_no_more_than_epochs() {
+    let epoch = per_iteration("seam", "epoch-machine");
+    let enter = per_iteration("seam", "hazard-enter");
+    assert!(enter <= epoch, "{enter} and {epoch}");
+    // With a slot taken, stored, checked and returned; no locked instruction is among them.
+    let protect = per_iteration("seam", "hazard-protect");
+    assert!(protect <= 2 * epoch, "{protect} and {epoch}");
+}

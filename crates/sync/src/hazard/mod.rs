@@ -40,11 +40,11 @@
 //! pointers of an unlinked node (as Michael's list does), and use [`Slot`].
 //!
 //! # Memory
-//! A CPU scans when its list has `b = max(64, 2 * SLOTS * cpus)` objects ([`Domain::batch`]). A scan
-//! keeps at most as many as there are slots, so it drops half of them at least, and a CPU never has
-//! more than `b`, not counting what the drop of an object retires. All CPUs together hold at most
-//! `cpus * b` objects, whatever readers do: 128 with 2 CPUs, 2,048 with 8. Those that readers hold
-//! are at most `SLOTS * cpus`. Nothing waits.
+//! A CPU scans when its list has `b = max(64, 2 * SLOTS * cpus)` objects ([`Domain::batch`]). A
+//! scan keeps at most as many as there are slots, so it drops at least half. A CPU never has more
+//! than `b`, not counting what the drops themselves retire. All CPUs together hold at most `cpus *
+//! b` objects, whatever readers do: 128 with 2 CPUs, 1,024 with 8. Those that readers hold are at
+//! most `SLOTS * cpus`. Nothing waits.
 //!
 //! # Cost
 //! Entering and leaving write nothing. Protecting writes one cache line of the CPU's own and reads
@@ -76,8 +76,8 @@ const LEAST: usize = 64;
 
 /// Slots, and the objects that wait until no slot names them.
 ///
-/// 256 bytes per CPU, and 8 bytes per CPU and slot. A slot of one domain protects nothing that is
-/// retired in another.
+/// 256 bytes per CPU, and 64 for each pair of CPUs: each has room for the addresses in all slots. A
+/// slot of one domain protects nothing that is retired in another.
 ///
 /// Dropping a domain drops what is still retired: the domain is no longer borrowed, so no slot is
 /// in use.

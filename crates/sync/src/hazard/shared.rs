@@ -167,10 +167,10 @@ impl<M: Machine, T> Deref for Protected<'_, M, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the pointer's objects are retired in the slot's domain once they are exchanged, and
-        // never linked again; so the object stays while the slot names it, which is as long as this
-        // lives. A `Shared` that is dropped is no source any more, but this borrows it: it is a part
-        // of an object that is protected as long, or it is not dropped meanwhile.
+        // SAFETY: the pointer's objects are retired in the slot's domain once they are exchanged,
+        // and never linked again; so the object stays while the slot names it, which is as long as
+        // this lives. The pointer itself is not dropped meanwhile, as this borrows it; the borrow
+        // may come from an object that is protected as long.
         unsafe { &self.object.as_ref().value }
     }
 }

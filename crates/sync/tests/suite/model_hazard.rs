@@ -12,7 +12,7 @@ use sync::hazard::{Deferred, Domain, Section, Slot};
 
 type Pointer = <Loomed as Atomics>::AtomicPtr;
 
-/// A domain, and two objects, the first of which is linked.
+/// A domain, and two objects; the first is linked.
 struct World {
     domain: Domain<Loomed>,
     source: Pointer,

@@ -180,7 +180,7 @@ fn readers_find_living_objects_while_writers_retire() {
 }
 
 #[test]
-fn a_cpu_has_so_many_slots_and_sections_share_them() {
+fn sections_share_the_slots_of_their_cpu() {
     let machine = Hosted::new(1);
     machine.on_cpu(0, || {
         let world = World::new(&machine);
