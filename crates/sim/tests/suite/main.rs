@@ -1,6 +1,7 @@
 //! The simulated machine.
 
 mod conformance;
+mod contended;
 mod disk;
 mod flushes;
 mod freed;
