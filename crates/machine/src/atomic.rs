@@ -139,19 +139,6 @@ pub trait Atomic<T: Copy>: Send + Sync {
         Err(seen)
     }
 
-    /// Replaces bytes of the value, as `f` does; returns the old value. On x86 this is one
-    /// instruction for an aligned 1, 2 or 4 of them, which Rust does not have: here it is an
-    /// exchange that is repeated, first on the value `seen`.
-    #[inline]
-    fn swap_bytes(&self, mut seen: T, order: Ordering, f: impl Fn(T) -> T) -> T {
-        loop {
-            match self.compare_exchange_weak(seen, f(seen), order, Ordering::Relaxed) {
-                Ok(old) => return old,
-                Err(newer) => seen = newer,
-            }
-        }
-    }
-
     /// Stores `value`, then a sequentially consistent fence.
     ///
     /// Nothing that follows in program order is performed before the store is

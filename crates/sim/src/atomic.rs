@@ -75,18 +75,6 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
             #[inline]
-            fn swap_bytes(
-                &self,
-                _: $value,
-                order: Ordering,
-                f: impl Fn($value) -> $value,
-            ) -> $value {
-                self.touch(Kind::Exchange);
-                let old = self.0.load(Ordering::Relaxed);
-                // No other CPU runs in between.
-                self.0.swap(f(old), order)
-            }
-            #[inline]
             fn publish(&self, value: $value) {
                 self.swap(value, Ordering::SeqCst);
             }

@@ -93,13 +93,6 @@ impl Distances {
         self.legs[self.class(from, to)]
     }
 
-    /// How near a requester is: in the holder's cluster (its core's other thread is no nearer), in
-    /// its socket, or how many hops away.
-    #[inline]
-    pub(super) fn region(&self, from: u16, to: u16) -> usize {
-        self.class(from, to).max(2)
-    }
-
     /// The time for which serving a reader at this distance keeps the line busy.
     pub(super) fn occupancy(&self, from: u16, to: u16) -> Time {
         self.occupancy[self.class(from, to)]

@@ -50,8 +50,6 @@ pub(super) struct Line {
     pub(super) sharers: u32,
     pub(super) spinners: u32,
     pub(super) account: u32,
-    /// How many requests have been served since the first in the queue was.
-    pub(super) bypasses: u32,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);

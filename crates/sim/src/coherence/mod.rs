@@ -6,11 +6,9 @@
 //! *legs* (one-way latencies): it travels to the directory (first leg), and is granted when the
 //! line is not in transit; the snoop reaches the line's holder (second leg), which can use the line
 //! until then; the data travel to the requester (third leg). A line in transit has a queue, from
-//! which arbitration picks when the transit ends. The snoop for a request that has waited is at the
-//! new holder when its data arrive: it waits for them, and for the *access* that needed them. So a
-//! contended line takes an access and the third leg from CPU to CPU. Readers of a shared line are
-//! served one after the other, each keeping it busy for an *occupancy*; a writer waits for the last
-//! sharer's acknowledgement, and for each sharer a little more.
+//! which arbitration picks when the transit ends. Readers of a shared line are served one after the
+//! other, each keeping it busy for an *occupancy*; a writer waits for the last sharer's
+//! acknowledgement, and for each sharer a little more.
 //!
 //! # Time
 //! Requests are made in the order of simulated time: a requester has the smallest clock of all
@@ -68,6 +66,8 @@ struct Request {
     granted: Time,
     /// The next actor in the queue, + 1.
     next: u16,
+    /// How often a nearer request was preferred.
+    bypassed: u32,
 }
 
 /// The directory of the lines, with the requests and the CPUs that spin.
@@ -77,8 +77,6 @@ pub(crate) struct Directory {
     distances: Distances,
     arbitration: Arbitration,
     per_sharer: Time,
-    /// The access for which a new holder keeps a line that others wait for.
-    access: Time,
     /// How far a CPU may run ahead of other cores.
     warning: Time,
     cpus: usize,
@@ -99,7 +97,6 @@ impl Directory {
             distances,
             arbitration: profile.transfer.arbitration,
             per_sharer: profile.transfer.invalidate_per_sharer,
-            access: profile.core.hit + profile.core.rmw,
             cpus,
             requests: vec![Request::default(); 2 * cpus].into(),
             spinners: Spinners::new(cpus, profile.core.pause / 2),
@@ -201,6 +198,7 @@ impl Directory {
             arrives: now + travel - paid,
             granted: 0,
             next: 0,
+            bypassed: 0,
         };
         let joins = !write && here.state == State::Shared;
         if here.first == 0 && (here.in_flight == 0 || joins) {
@@ -269,7 +267,7 @@ impl Directory {
         let (start, done) = match here.state {
             State::Untouched => self.take_untouched(line, cpu, from),
             State::Exclusive if here.holder == cpu => (from, from),
-            State::Exclusive => self.take_from_holder(actor, now, agenda),
+            State::Exclusive => self.take_from_holder(line, cpu, write, from, terms, agenda),
             State::Shared if write => self.take_from_sharers(line, cpu, from, now, terms, agenda),
             State::Shared => self.join(line, cpu, from, terms),
         };
@@ -290,26 +288,19 @@ impl Directory {
         (from, from)
     }
 
-    fn take_from_holder(&mut self, actor: usize, now: Time, agenda: &mut Agenda) -> (Time, Time) {
-        let Request {
-            line,
-            write,
-            arrives,
-            terms,
-            ..
-        } = self.requests[actor];
-        let cpu = (actor % self.cpus) as u16;
+    fn take_from_holder(
+        &mut self,
+        line: LineId,
+        cpu: u16,
+        write: bool,
+        from: Time,
+        terms: Terms,
+        agenda: &mut Agenda,
+    ) -> (Time, Time) {
         let legs = self.legs(terms, self.table.get(line).holder, cpu);
-        let access = if terms.at_hand {
-            legs.snoop
-        } else {
-            self.access
-        };
         let here = self.table.get_mut(line);
-        let start = now.max(arrives).max(here.busy);
-        let lost = (arrives + legs.snoop).max(here.busy + access);
-        debug_assert!(lost >= start, "a line is lost before it is granted");
-        let done = lost + legs.data;
+        let start = from.max(here.busy);
+        let (lost, done) = (start + legs.snoop, start + legs.served());
         here.previous = here.holder;
         here.until = lost;
         here.busy = done;
@@ -421,16 +412,18 @@ impl Directory {
         let Arbitration::Nearest { bypasses } = self.arbitration else {
             return Some(first);
         };
-        if here.bypasses >= bypasses {
+        if self.requests[first].bypassed >= bypasses {
             return Some(first);
         }
         let waiting = core::iter::successors(Some(first), |&actor| {
             usize::from(self.requests[actor].next).checked_sub(1)
         });
-        waiting.min_by_key(|&actor| {
-            let cpu = (actor % self.cpus) as u16;
-            self.distances.region(here.holder, cpu)
-        })
+        let cost = |actor: usize| {
+            self.distances
+                .legs(here.holder, (actor % self.cpus) as u16)
+                .total()
+        };
+        waiting.min_by_key(|&actor| cost(actor))
     }
 
     fn enqueue(&mut self, actor: usize, line: LineId) {
@@ -443,15 +436,16 @@ impl Directory {
         here.last = name;
     }
 
-    /// Removes `actor` from the queue, and counts if the first is bypassed.
+    /// Removes `actor` from the queue, and counts a bypass for those before it.
     fn dequeue(&mut self, actor: usize, line: LineId) {
         let here = self.table.get_mut(line);
         let name = actor as u16 + 1;
         let (mut before, mut at) = (0, here.first);
         while at != name {
-            (before, at) = (at, self.requests[usize::from(at) - 1].next);
+            let request = &mut self.requests[usize::from(at) - 1];
+            request.bypassed += 1;
+            (before, at) = (at, request.next);
         }
-        here.bypasses = if before == 0 { 0 } else { here.bypasses + 1 };
         let next = self.requests[actor].next;
         match before {
             0 => here.first = next,

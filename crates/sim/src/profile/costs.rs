@@ -62,7 +62,7 @@ pub enum Arbitration {
     FirstCome,
     /// The request nearest to the owner first.
     Nearest {
-        /// How many requests may be served before the first that waits.
+        /// How often a request may be passed over before it is served.
         bypasses: u32,
     },
 }

@@ -174,9 +174,13 @@ fn a_bad_file_is_refused_with_its_key() {
         ("sibling = {", "sibling = [", "m.toml:"),
         ("[0.2, 0.3, 0.5]", "[0.2, 0.3, 0.6]", "`transfer.legs`"),
         ("[0.2, 0.3, 0.5]", "[0.5, 0.5]", "`transfer.legs`"),
-        ("\"nearest\"", "\"last-come\"", "`transfer.arbitration`"),
-        ("\"nearest\", bypasses = 8", "\"nearest\"", "`bypasses`"),
-        ("\"nearest\"", "\"first-come\"", "`bypasses`"),
+        ("\"first-come\"", "\"last-come\"", "`transfer.arbitration`"),
+        ("\"first-come\"", "\"nearest\"", "`bypasses`"),
+        (
+            "\"first-come\"",
+            "\"first-come\", bypasses = 1",
+            "`bypasses`",
+        ),
         ("smt = { value = 0.62", "smt = { value = 1.5", "`core.smt`"),
         (
             "clocks = { value = []",

@@ -1,7 +1,6 @@
 //! The simulated machine.
 
 mod conformance;
-mod contended;
 mod disk;
 mod flushes;
 mod freed;

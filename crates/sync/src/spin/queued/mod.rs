@@ -19,9 +19,8 @@
 //! ```
 //!
 //! The steps are those of `kernel/locking/qspinlock.c` in Linux 6.12, with two differences. Linux
-//! stores single bytes of the word, and exchanges two; Rust allows only one size of access to an
-//! atomic, so a release is a locked instruction here, and a new tail may take several (one on the
-//! simulated machine). And Linux has four places per CPU (for a task and what interrupts
+//! stores single bytes of the word; Rust allows only one size of access to an atomic, so a release
+//! is a locked instruction here. And Linux has four places per CPU (for a task and what interrupts
 //! it); here a task has them ([`place`]), since threads of the host are no CPUs.
 //!
 //! In the NUMA-aware lock (CNA: Dice and Kogan, EuroSys 2019; Kogan's patches for Linux) the first
@@ -157,13 +156,20 @@ impl<M: Machine, const KEEP: u32> Queued<M, KEEP> {
     }
 
     /// Puts `code` at the end of the queue; returns the code that was there.
-    fn exchange_tail(&self, seen: u32, code: u32) -> u32 {
-        // Release: a successor finds the node initialised. Acquire: this task finds the
-        // predecessor's so.
-        let old = self
-            .word
-            .swap_bytes(seen, Ordering::AcqRel, |word| word & !TAIL | code);
-        old & TAIL
+    fn exchange_tail(&self, mut seen: u32, code: u32) -> u32 {
+        loop {
+            // Release: a successor finds the node initialised. Acquire: this task finds the
+            // predecessor's so.
+            match self.word.compare_exchange_weak(
+                seen,
+                seen & !TAIL | code,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return seen & TAIL,
+                Err(newer) => seen = newer,
+            }
+        }
     }
 
     /// Acquires the lock for the only place in the queue, which the secondary queue then replaces.
