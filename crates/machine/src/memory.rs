@@ -44,9 +44,9 @@ impl Frame {
 /// A [`Frame`] is a number, which anybody can make. The functions that reach a frame's content are
 /// therefore `unsafe`, with one contract: the frame is of this machine, and its content is the
 /// caller's to touch. It is if the caller has the frame from the allocator of this machine's memory
-/// and has not given it back; or if the frame holds a page, of which the caller keeps a reference:
-/// its content is data, which nobody follows. Nobody but the kernel's own code for them touches
-/// page tables and its other frames.
+/// and has not given it back; or if the frame holds a page, and the caller has a reference to that:
+/// its content is data, which nobody follows. Only the kernel's own code for them touches page
+/// tables and its other frames.
 ///
 /// # Safety
 /// For each frame in [`Memory::usable`], [`Memory::direct_map`] must point to [`Memory::ROOM`]

@@ -4,8 +4,8 @@
 //! nothing of the machine but its traits; they assert what holds on every schedule, so a failure is
 //! never bad luck. The machine should be fresh or idle and, but for [`single`], have at least two
 //! CPUs. The checks of memory and translation use the first [`FRAMES`] frames that the machine
-//! hands over, those of large pages 512 more; nothing else may use these, and a check panics if a VM
-//! has the machine's memory ([`crate::Memory::owned`]).
+//! hands over, those of large pages 512 more; nothing else may use these, and a check panics if a
+//! VM has the machine's memory ([`crate::Memory::owned`]).
 //!
 //! The checks of races take a number of rounds: a real machine needs many to run into the
 //! interesting schedules, a checker that explores them all needs one.

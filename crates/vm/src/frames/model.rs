@@ -28,9 +28,9 @@ fn a_frame_of_zeroes_is_zero_whoever_takes_it() {
             Box::new(move || work(&machine, &frames)) as Job
         };
         machine.execute(vec![on(|machine, frames| {
-            let taken =
-                // SAFETY: the frames are the machine's.
-                [(); FRAMES].map(|()| unsafe { frames.allocate(machine, Content::Any) }.expect("free"));
+            // SAFETY: the frames are the machine's.
+            let take = || unsafe { frames.allocate(machine, Content::Any) };
+            let taken = [(); FRAMES].map(|()| take().expect("free"));
             for frame in taken {
                 // SAFETY: the frame is the test's.
                 unsafe { machine.word(frame, 0) }.store(LEFT, Ordering::Relaxed);

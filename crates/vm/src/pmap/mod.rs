@@ -184,9 +184,9 @@ impl<S: System> Pmap<S> {
         // itself.
         let flushes = self.asid == SHARED && machine.asids() > 1;
         let translate = |is_stale| {
-            // SAFETY: the pmap's tables. They stay while the pmap does, and no task reaches memory by
-            // them when it has gone: `Space::load` and its like want it, and a kernel that runs
-            // tasks in other ways leaves it first, as above.
+            // SAFETY: the pmap's tables. They stay while the pmap does, and no task reaches memory
+            // by them when it has gone: `Space::load` and its like see to that, and a kernel that
+            // runs tasks in other ways leaves the pmap first, as said above.
             unsafe { machine.activate(self.root, self.asid) };
             // After the change: until it, a TLB may load more of the last space's entries. No task
             // of this space runs before.

@@ -97,8 +97,8 @@ impl<S: System> Vm<S> {
     /// # Errors
     /// [`Error::OutOfMemory`] if the kernel's heap has no room for the descriptors of all frames.
     /// [`Error::Invalid`] if the machine's account of its memory or of the kernel's entries is
-    /// impossible; if another VM has the machine's memory ([`machine::Memory::owned`]); if the swap space
-    /// was made for another machine; or if [`Options::fault_around`] is not what it may be.
+    /// impossible; if another VM has the machine's memory ([`machine::Memory::owned`]); if the swap
+    /// space was made for another machine; or if [`Options::fault_around`] is not what it may be.
     pub fn with_options(machine: S::Machine, options: Options<S>) -> Result<Arc<Self>, Error> {
         options.check(machine.cpus())?;
         let machine = Owned::new(machine)?;
