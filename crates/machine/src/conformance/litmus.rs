@@ -80,28 +80,37 @@ pub fn asymmetric_store_buffer<M: Execute>(m: &M, rounds: usize) {
 /// Runs one CPU's side of Dekker's pattern; the first variable is its own.
 type Side<M> = fn(&<M as Atomics>::AtomicU64, &<M as Atomics>::AtomicU64) -> u64;
 
+/// A variable on lines of its own: a store does not make a look at the other wait.
+#[repr(align(128))]
+struct Apart<T>(T);
+
 /// Runs the sides of CPU 0 and of CPU 1 against each other.
 fn dekker<M: Execute>(m: &M, rounds: usize, [zero, one]: [Side<M>; 2]) {
     struct Shared<M: Execute> {
         meeting: Meeting<M>,
         /// Each round's variables, CPU 0's first.
-        flags: Vec<[M::AtomicU64; 2]>,
+        flags: Vec<[Apart<M::AtomicU64>; 2]>,
         /// The values that each CPU saw.
         seen: Vec<[M::AtomicU64; 2]>,
     }
     fn run<M: Execute>(shared: &Shared<M>, me: usize, side: Side<M>) {
         let meeting = shared.meeting.attend();
         for (i, (flags, seen)) in shared.flags.iter().zip(&shared.seen).enumerate() {
+            let [mine, other] = [&flags[me].0, &flags[1 - me].0];
+            // With the line at hand, the look is early and the store late.
+            other.load(Ordering::Relaxed);
             start(&meeting, i);
-            let saw = side(&flags[me], &flags[1 - me]);
+            let saw = side(mine, other);
             seen[me].store(saw, Ordering::Relaxed);
         }
     }
-    let zeroes = || (0..rounds).map(|_| core::array::from_fn(|_| M::AtomicU64::new(0)));
+    let clear = || M::AtomicU64::new(0);
     let shared = Arc::new(Shared::<M> {
         meeting: Meeting::new(),
-        flags: zeroes().collect(),
-        seen: zeroes().collect(),
+        flags: (0..rounds)
+            .map(|_| [Apart(clear()), Apart(clear())])
+            .collect(),
+        seen: (0..rounds).map(|_| [clear(), clear()]).collect(),
     });
     two(
         m,

@@ -40,10 +40,10 @@
 //! pointers of an unlinked node (as Michael's list does), and use [`Slot`].
 //!
 //! # Memory
-//! A CPU scans when its list has `b = max(64, 2 * SLOTS * cpus)` objects ([`Domain::batch`]). A
+//! A CPU scans when its list has `b = max(256, 2 * SLOTS * cpus)` objects ([`Domain::batch`]). A
 //! scan keeps at most as many as there are slots, so it drops at least half. A CPU never has more
 //! than `b`, not counting what the drops themselves retire. All CPUs together hold at most `cpus *
-//! b` objects, whatever readers do: 128 with 2 CPUs, 1,024 with 8. Those that readers hold are at
+//! b` objects, whatever readers do: 512 with 2 CPUs, 2,048 with 8. Those that readers hold are at
 //! most `SLOTS * cpus`. Nothing waits.
 //!
 //! # Cost
@@ -72,7 +72,7 @@ use retire::Bin;
 pub const SLOTS: usize = 8;
 
 /// The least length of a list that is scanned.
-const LEAST: usize = 64;
+const LEAST: usize = 256;
 
 /// Slots, and the objects that wait until no slot names them.
 ///
