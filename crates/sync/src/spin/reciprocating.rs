@@ -1,4 +1,5 @@
-//! Reciprocating locks (Dice and Kogan, PPoPP 2025; Oracle has applied for a patent, US 2026/0050478).
+//! Reciprocating locks (Dice and Kogan, PPoPP 2025). Oracle has applied for a patent on them: US
+//! 2026/0050478.
 //!
 //! Waiters arrive by pushing a node on a stack, in one exchange, and each learns who lies below it.
 //! When the holder has no successor, it takes the whole stack as a *segment*, which is served from
