@@ -39,7 +39,7 @@ pub(crate) const APART: Workload = Workload {
 /// The pages of a mapping that a thread writes.
 #[derive(Clone, Copy)]
 pub(crate) enum Pages {
-    /// Every so many, as there are threads.
+    /// One of as many as there are threads, from each row of them.
     Near,
     /// A part of the mapping.
     Apart,

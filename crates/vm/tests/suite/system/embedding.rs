@@ -123,13 +123,15 @@ proptest! {
             assert_eq!(blocks.len(), whole.count());
             // SAFETY: the frames were given out, and nothing uses them.
             blocks.iter().for_each(|&first| unsafe { frames.free_block(&machine, first) });
-            let given: Vec<_> =
-                // SAFETY: the frames are the machine's.
-                core::iter::from_fn(|| unsafe { frames.allocate(&machine, Content::Zeroed) }).collect();
+            // SAFETY: the frames are the machine's.
+            let take = || unsafe { frames.allocate(&machine, Content::Zeroed) };
+            let given: Vec<_> = core::iter::from_fn(take).collect();
             let numbers: BTreeSet<_> = given.iter().map(|frame| frame.0).collect();
             assert_eq!((numbers, given.len()), (all.clone(), all.len()));
-            // SAFETY: the frames were given out, and nothing uses them.
-            given.iter().for_each(|&frame| unsafe { frames.free(&machine, frame, Content::Zeroed) });
+            for &frame in &given {
+                // SAFETY: it was given out, and nothing uses it.
+                unsafe { frames.free(&machine, frame, Content::Zeroed) };
+            }
             assert_eq!(frames.free_count(), all.len());
         });
     }
