@@ -9,8 +9,8 @@
 //! (<https://github.com/antonblanchard/will-it-scale>), so results compare with published ones. Of
 //! those that it lacks, fork1 and exec1 follow lmbench, and pft the test of that name; build,
 //! desktop, exim, fragment, madvise1, mprotect1, mremap1, reclaim1 and smaps1 are new here. The
-//! differences: a workload stops when its counter says so, instead of being killed, and checks every
-//! call.
+//! differences: a workload stops when its counter says so, instead of being killed, and checks
+//! every call.
 #![no_std]
 
 extern crate alloc;

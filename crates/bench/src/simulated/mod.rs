@@ -215,7 +215,7 @@ impl Simulated {
     }
 
     /// One run, over a span that is at least `least`, and long enough for `operations` of all
-    /// tasks, if [`MOST_COUNTED`] is.
+    /// tasks, if ten seconds are.
     pub fn counted(
         &self,
         plan: &Plan,
