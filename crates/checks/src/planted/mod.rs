@@ -11,7 +11,7 @@ mod wakeup;
 
 use super::races::play::Scenario;
 use super::races::scenarios::percpu as counts;
-use super::races::scenarios::{alan_cox, counter, epoch, fork, mutex, write_out};
+use super::races::scenarios::{alan_cox, counter, epoch, fork, hazard, mutex, write_out};
 use machine::{Flaw, Flawed};
 use vm::Options;
 use vm::system::ObjectPages;
@@ -63,6 +63,11 @@ pub fn all() -> Vec<Planted> {
             "epoch-no-fence",
             "an epoch whose sections are made visible without a fence",
             epoch::named::<parts::NoFence>,
+        ),
+        bug(
+            "hazard-late",
+            "a hazard pointer that is stored after the second look",
+            hazard::named::<parts::NamesLate>,
         ),
         bug(
             "no-invalidation",

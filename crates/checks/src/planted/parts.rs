@@ -1,8 +1,10 @@
 //! Parts and protocols with one step broken.
 
-use machine::{Atomic, Frame, Machine, Ordering};
+use crate::races::scenarios::hazard::Protect;
+use machine::{Atomic, Atomics, Frame, Machine, Ordering};
 use sim::Sim;
 use sync::epoch::Protocol;
+use sync::hazard::Slot;
 use vm::system::{Extent, Invalidation, Part};
 use vm::{Best, System};
 
@@ -22,6 +24,22 @@ pub enum NoFence {}
 unsafe impl Protocol for NoFence {
     fn publish<M: Machine>(epoch: &M::AtomicU64, value: u64) {
         epoch.store(value, Ordering::Release);
+    }
+}
+
+/// An object is named only once it was found twice: a scan in between reclaims it.
+pub enum NamesLate {}
+
+impl Protect for NamesLate {
+    fn protect(slot: &mut Slot<'_, Sim>, source: &<Sim as Atomics>::AtomicPtr) -> *mut () {
+        loop {
+            let seen = source.load(Ordering::Relaxed);
+            Sim::light_fence();
+            if source.load(Ordering::Acquire) == seen {
+                slot.name(seen);
+                return seen;
+            }
+        }
     }
 }
 

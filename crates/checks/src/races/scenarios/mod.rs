@@ -6,6 +6,7 @@ pub mod epoch;
 mod family;
 mod files;
 pub mod fork;
+pub mod hazard;
 pub mod mutex;
 pub mod percpu;
 pub(super) mod process;
@@ -28,6 +29,7 @@ pub fn all() -> Vec<Scenario> {
         counter::all(),
         percpu::all(),
         epoch::all(),
+        hazard::all(),
         alan_cox::all(),
         spaces::all(),
         fork::all(),
