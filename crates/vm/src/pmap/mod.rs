@@ -202,8 +202,9 @@ impl<S: System> Pmap<S> {
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         let cpus = self.vm.machine().cpus();
-        let cpu = cpus.index_of(S::Machine::pin().cpu());
-        self.vm.current().has(cpu, self.tag)
+        // Until the answer is known: a task that moves to another CPU leaves this one's pmap.
+        let pin = S::Machine::pin();
+        self.vm.current().has(cpus.index_of(pin.cpu()), self.tag)
     }
 
     /// Checks that an embedder may change `range`: the pmap is no space's, and the range is one of
