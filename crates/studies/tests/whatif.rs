@@ -17,7 +17,8 @@ struct Pair {
     cause: &'static str,
     /// The gain that was written down before it was compared with the measured one.
     predicted: f64,
-    /// The gain since a task with credit loses what it would have waited for other locks.
+    /// The gain since a task with credit loses what it would have waited for other locks, and by
+    /// the VM as it is now.
     now: f64,
 }
 
@@ -27,7 +28,7 @@ const PAIRS: [Pair; 5] = [
         tasks: 96,
         cause: "lock invl gen",
         predicted: 1.27,
-        now: 1.341,
+        now: 1.412,
     },
     Pair {
         curve: "macy-ebr/page_fault1-processes",
