@@ -232,7 +232,10 @@ fn what_a_simulated_machine_cannot_do_is_refused_in_one_line() {
         let errors = failure(arguments, 2);
         assert!(errors.contains(word), "{arguments}: {errors}");
     }
-    let errors = failure("run mmap1 --machine freebsd-96 --alone 1e9 --duration 0.001", 3);
+    let errors = failure(
+        "run mmap1 --machine freebsd-96 --alone 1e9 --duration 0.001",
+        3,
+    );
     assert!(errors.contains("does not reach"), "{errors}");
 }
 
