@@ -17,6 +17,7 @@ pub fn profile(
         *source = format!("{}, as this computer does not show it: {source}", base.name);
     }
     profile.name = name.to_owned();
+    profile.costs = name.to_owned();
     shape(&mut profile, computer);
     profile.about = format!("{on}, {}", profile.topology.shape());
     for figure in figures {
