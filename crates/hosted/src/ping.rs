@@ -15,7 +15,7 @@ const INTERRUPTS: u8 = 1;
 /// Both are full fences: the kernel refused.
 const FULL: u8 = 2;
 
-/// The choice. Whoever changes it from [`OPEN`] has made it.
+/// The choice. The thread that changes it from [`OPEN`] has made it.
 static CHOICE: AtomicU8 = AtomicU8::new(OPEN);
 
 /// Makes the choice, if it is open, and returns it.

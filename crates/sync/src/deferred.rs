@@ -23,7 +23,7 @@ impl<M: Machine> Clone for Link<M> {
 }
 impl<M: Machine> Copy for Link<M> {}
 
-// SAFETY: whoever gives a node to a list promises that the object may move to any CPU.
+// SAFETY: a caller that gives a node to a list promises that the object may move to any CPU.
 unsafe impl<M: Machine> Send for Link<M> {}
 
 impl<M: Machine> Deferred<M> {
@@ -50,7 +50,7 @@ pub(crate) struct List<M: Machine> {
     tail: *mut Deferred<M>,
 }
 
-// SAFETY: whoever gives a node to a list promises that the object may move to any CPU.
+// SAFETY: a caller that gives a node to a list promises that the object may move to any CPU.
 unsafe impl<M: Machine> Send for List<M> {}
 
 impl<M: Machine> List<M> {

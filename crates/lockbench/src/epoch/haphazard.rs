@@ -1,11 +1,10 @@
 //! The hazard pointers of `haphazard`, for comparison.
 
-use super::{Done, all_ran, done};
+use super::{Counted, Done, all_ran, done};
 use crate::subject::Subject;
 use haphazard::{AtomicPtr, Domain, HazardPointer};
 use machine::CpuRange;
 use std::hint::black_box;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Protect an object by the thread's hazard pointer, and let it go.
 pub struct Protect(AtomicPtr<u64>);
@@ -45,18 +44,6 @@ impl Drop for Protect {
 /// An object allocated, and freed once no hazard pointer names it.
 pub struct Retire(Done);
 
-/// The object, as large as `sync`'s with its node.
-struct Object {
-    done: Done,
-    _rest: [u64; 2],
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        self.done.fetch_add(1, Relaxed);
-    }
-}
-
 impl Subject for Retire {
     const EXCLUSIVE: bool = false;
     type Own<'a> = ();
@@ -70,13 +57,9 @@ impl Subject for Retire {
     #[inline(always)]
     fn operate(&self, (): &mut (), section: impl FnOnce()) {
         section();
-        let done = self.0;
-        let object = Box::new(Object {
-            done,
-            _rest: [0; 2],
-        });
+        let object = Counted::boxed(self.0);
         // SAFETY: the object is new, given away, and linked nowhere.
-        unsafe { Domain::global().retire_ptr::<Object, Box<Object>>(Box::into_raw(object)) };
+        unsafe { Domain::global().retire_ptr::<Counted, Box<Counted>>(Box::into_raw(object)) };
     }
 
     fn verify(&self, operations: u64) -> Result<(), String> {

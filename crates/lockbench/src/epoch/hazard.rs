@@ -1,12 +1,11 @@
 //! `sync`'s hazard pointers.
 
-use super::{Done, all_ran, done};
+use super::{Done, Linked, all_ran, done};
 use crate::subject::Subject;
 use hosted::Hosted;
 use machine::CpuRange;
 use std::hint::black_box;
-use std::sync::atomic::Ordering::Relaxed;
-use sync::hazard::{Deferred, Domain, Shared};
+use sync::hazard::{Domain, Shared};
 
 /// Enter and exit.
 pub struct Enter(Domain<Hosted>);
@@ -71,24 +70,6 @@ pub struct Retire {
     done: Done,
 }
 
-/// The object.
-#[repr(C)]
-struct Object {
-    /// The first field, so that a pointer to it also points to the whole.
-    node: Deferred<Hosted>,
-    done: Done,
-}
-
-/// Frees the object and counts.
-///
-/// # Safety
-/// `node` is that of an [`Object`] made as a box, which this call may free.
-unsafe fn free(node: *mut Deferred<Hosted>) {
-    // SAFETY: the caller's promise.
-    let object = unsafe { Box::from_raw(node.cast::<Object>()) };
-    object.done.fetch_add(1, Relaxed);
-}
-
 impl Subject for Retire {
     const EXCLUSIVE: bool = false;
     type Own<'a> = ();
@@ -106,12 +87,8 @@ impl Subject for Retire {
     #[inline(always)]
     fn operate(&self, (): &mut (), section: impl FnOnce()) {
         section();
-        let object = Box::new(Object {
-            node: Deferred::new(),
-            done: self.done,
-        });
         // SAFETY: the object is new, given away, linked nowhere, and of words that any CPU may use.
-        unsafe { self.domain.retire(Box::into_raw(object).cast(), free) };
+        unsafe { self.domain.retire(Linked::node(self.done), Linked::free) };
     }
 
     fn verify(&self, operations: u64) -> Result<(), String> {

@@ -1,11 +1,10 @@
 //! `sync`'s epochs.
 
-use super::{Done, all_ran, done};
+use super::{Done, Linked, all_ran, done};
 use crate::subject::Subject;
 use hosted::Hosted;
 use machine::CpuRange;
-use std::sync::atomic::Ordering::Relaxed;
-use sync::epoch::{Deferred, Domain, Section};
+use sync::epoch::{Domain, Section};
 
 /// Enter and exit.
 pub struct Enter(Domain<Hosted>);
@@ -98,24 +97,6 @@ pub struct Call {
     done: Done,
 }
 
-/// The object.
-#[repr(C)]
-struct Object {
-    /// The first field, so that a pointer to it also points to the whole.
-    node: Deferred<Hosted>,
-    done: Done,
-}
-
-/// Frees the object and counts.
-///
-/// # Safety
-/// `node` is that of an [`Object`] made as a box, which this call may free.
-unsafe fn free(node: *mut Deferred<Hosted>) {
-    // SAFETY: the caller's promise.
-    let object = unsafe { Box::from_raw(node.cast::<Object>()) };
-    object.done.fetch_add(1, Relaxed);
-}
-
 impl Subject for Call {
     const EXCLUSIVE: bool = false;
     type Own<'a> = ();
@@ -132,12 +113,8 @@ impl Subject for Call {
     #[inline(always)]
     fn operate(&self, (): &mut (), section: impl FnOnce()) {
         section();
-        let object = Box::new(Object {
-            node: Deferred::new(),
-            done: self.done,
-        });
         // SAFETY: the object is new, given away, and of words that any CPU may use.
-        unsafe { self.domain.call(Box::into_raw(object).cast(), free) };
+        unsafe { self.domain.call(Linked::node(self.done), Linked::free) };
     }
 
     fn verify(&self, operations: u64) -> Result<(), String> {

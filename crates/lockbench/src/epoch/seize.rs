@@ -1,12 +1,12 @@
 //! `seize`, for comparison: batches that count the threads which may still look (Hyaline).
 
-use super::{Done, all_ran, done};
+use super::{Counted, Done, all_ran, done};
 use crate::subject::Subject;
 use machine::CpuRange;
 use seize::{Collector, Guard, reclaim};
 use std::hint::black_box;
 use std::sync::atomic::AtomicPtr;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Acquire;
 
 /// Enter and leave, as its users do.
 pub struct Enter(Collector);
@@ -80,18 +80,6 @@ pub struct Retire {
     done: Done,
 }
 
-/// The object, as large as `sync`'s with its node.
-struct Object {
-    done: Done,
-    _rest: [u64; 2],
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        self.done.fetch_add(1, Relaxed);
-    }
-}
-
 impl Subject for Retire {
     const EXCLUSIVE: bool = false;
     type Own<'a> = ();
@@ -108,11 +96,7 @@ impl Subject for Retire {
     #[inline(always)]
     fn operate(&self, (): &mut (), section: impl FnOnce()) {
         section();
-        let done = self.done;
-        let object = Box::into_raw(Box::new(Object {
-            done,
-            _rest: [0; 2],
-        }));
+        let object = Box::into_raw(Counted::boxed(self.done));
         // SAFETY: the object is new, given away, and linked nowhere.
         unsafe { self.collector.retire(object, reclaim::boxed) };
     }

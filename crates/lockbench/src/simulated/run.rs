@@ -87,13 +87,13 @@ impl<S: Subject> Site<S> {
     fn repeat(&self, board: &Board, task: usize) {
         let mut own = self.subject.own();
         while !board.stop.load(Relaxed) {
-            for _ in 1..self.load.times {
+            for left in (0..self.load.times).rev() {
                 self.subject.operate(&mut own, || self.work());
+                if left == 0 {
+                    board.operations[task].fetch_add(1, Relaxed);
+                }
                 sim::compute(private(self.load.private));
             }
-            self.subject.operate(&mut own, || self.work());
-            board.operations[task].fetch_add(1, Relaxed);
-            sim::compute(private(self.load.private));
         }
     }
 

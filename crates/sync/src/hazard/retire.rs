@@ -7,7 +7,7 @@ use machine::{Atomic, Machine, Ordering, SharedCell};
 
 /// One CPU's retired objects.
 pub(super) struct Bin<M: Machine> {
-    /// Only the owner accesses it, pinned, and never across a callback; or whoever has the domain
+    /// Only the owner accesses it, pinned, and never across a callback; or the one that has the domain
     /// exclusively.
     list: M::Cell<List<M>>,
     /// Objects retired and not yet dropped. Written by the owner, read by anyone.
@@ -147,7 +147,7 @@ impl<M: Machine> Drop for Domain<M> {
         for bin in self.bins.iter() {
             // SAFETY: the domain is exclusive, and no reference is left across a callback.
             while let Some((node, link)) = unsafe { (*bin.list.write()).pop() } {
-                // SAFETY: whoever retired the object promised that `run` may be called on the node
+                // SAFETY: the caller of `retire` promised that `run` may be called on the node
                 // once, on any CPU; no section is left that could have a slot.
                 unsafe { (link.run)(node) };
             }
@@ -175,7 +175,7 @@ impl<M: Machine> Scan<'_, M> {
                 continue;
             }
             self.ran += 1;
-            // SAFETY: whoever retired the object promised that `run` may be called on the node
+            // SAFETY: the caller of `retire` promised that `run` may be called on the node
             // once, on any CPU, when no slot names it.
             unsafe { (link.run)(node) };
         }

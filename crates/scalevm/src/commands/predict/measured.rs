@@ -1,9 +1,9 @@
 //! Curves that the user has measured.
 
 use crate::cli::{PredictArgs, RECORDING};
-use crate::commands::explained;
 use bench::{Failure, Job, Recorded};
 use report::Source;
+use sim::profile::MachineProfile;
 use stats::InputError;
 use stats::record::Run;
 use std::fs;
@@ -16,8 +16,9 @@ pub struct Measured {
     pub curves: Vec<Curve>,
     /// The workloads that the user has named.
     jobs: Vec<Job>,
-    /// True if they name the machines on which they were measured.
-    have_machines: bool,
+    /// The machine on which they were measured, unless they name their own.
+    machine: Option<MachineProfile>,
+    mapping: Mapping,
 }
 
 impl Measured {
@@ -32,7 +33,10 @@ impl Measured {
         let bad = |error: published::Error| Failure::Unavailable(error.to_string());
         let shown = path.display().to_string();
         let is_published = path.extension().is_some_and(|end| end == "toml");
-        let have_machines = is_published && !args.machine.is_chosen();
+        let machine = match is_published && !args.machine.is_chosen() {
+            true => None,
+            false => Some(args.machine.profile()?),
+        };
         let mut curves = if is_published {
             published::read(&shown, &text(path)?).map_err(bad)?
         } else {
@@ -57,8 +61,8 @@ impl Measured {
             return Err(Failure::Unavailable(format!("{shown}: no curve of {name}")));
         }
         curves.retain(|curve| jobs.is_empty() || jobs.iter().any(|job| does(curve, job)));
-        if !have_machines {
-            let cpus = args.machine.profile()?.cpus() as u32;
+        if let Some(machine) = &machine {
+            let cpus = machine.cpus() as u32;
             curves
                 .iter_mut()
                 .for_each(|curve| curve.machine.cpus = cpus);
@@ -66,7 +70,8 @@ impl Measured {
         Ok(Measured {
             curves,
             jobs,
-            have_machines,
+            machine,
+            mapping: Mapping::built_in().map_err(bad)?,
         })
     }
 
@@ -75,7 +80,7 @@ impl Measured {
         let named = self.jobs.iter().find(|job| does(curve, job)).copied();
         let known = || workloads::find(&curve.workload).map(Job::Known);
         let job = named.or_else(known);
-        let mapping = Mapping::built_in().map_err(|error| error.to_string())?;
+        let mapping = &self.mapping;
         let stand_in = |preset, kernel: &str| match preset {
             Some(preset) => Ok(StandIn::Vm(preset, Setting::default())),
             None => mapping.stand_in(kernel, &curve.workload, curve.mode),
@@ -89,11 +94,9 @@ impl Measured {
         }
         let after = curve.after.as_ref();
         let after = after.map(|after| stand_in(args.after, &after.kernel));
-        let machine = if self.have_machines {
-            mapping.machine(&curve.machine)?
-        } else {
-            let profile = args.machine.profile();
-            profile.map_err(|failure| explained(&failure))?
+        let machine = match &self.machine {
+            Some(machine) => machine.clone(),
+            None => mapping.machine(&curve.machine)?,
         };
         Setup::with(curve, job, before, after, machine)
     }
