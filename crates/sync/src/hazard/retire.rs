@@ -7,8 +7,8 @@ use machine::{Atomic, Machine, Ordering, SharedCell};
 
 /// One CPU's retired objects.
 pub(super) struct Bin<M: Machine> {
-    /// Only the owner accesses it, pinned, and never across a callback; or the one that has the domain
-    /// exclusively.
+    /// Only the owner accesses it, pinned, and never across a callback; or the holder of the only
+    /// reference to the domain.
     list: M::Cell<List<M>>,
     /// Objects retired and not yet dropped. Written by the owner, read by anyone.
     held: M::AtomicUsize,

@@ -15,7 +15,8 @@ use machine::{Atomic, Machine, Ordering};
 /// reads what such a pointer owns also protects the object that has it, as [`Protected`]'s lifetime
 /// says.
 pub struct Shared<M: Machine, T> {
-    /// An [`Object`] made by [`Object::make`], or null. The task that exchanges it owns the old one.
+    /// An [`Object`] made by [`Object::make`], or null. The task that exchanges it owns the old
+    /// one.
     pointer: M::AtomicPtr,
     /// The domain in which objects are retired.
     domain: u64,
@@ -83,8 +84,8 @@ impl<M: Machine, T: Send + Sync + 'static> Shared<M, T> {
     /// If `domain` is not the pointer's, or the caller runs on no CPU of its machine.
     pub fn replace(&self, domain: &Domain<M>, value: Option<T>) -> bool {
         self.assert_of(domain);
-        // Release: pairs with the second read of `Slot::protect`. Acquire: to retire, it must have the
-        // object as it was linked.
+        // Release: pairs with the second read of `Slot::protect`. Acquire: the object is retired as
+        // it was linked.
         let new = Object::<M, T>::make(value);
         let old = self.pointer.swap(new, Ordering::AcqRel);
         // SAFETY: the exchange has taken the object from its one source.
